@@ -54,13 +54,9 @@ func TestNoCliffs(t *testing.T) {
 		store, rank := run.store, run.rank
 		plan := func(memory int64) (cost.Choice, *Choice) {
 			task, before, err := begin(store, Options{Rank: rank, Memory: memory})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			said, _, err := task.choose(t.Context(), before)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return cost.Choose(task.problem(task.planned)), said
 		}
 		least := must.Get(Options{Rank: rank}.LeastMemory(t.Context(), store))(t)
@@ -80,9 +76,7 @@ func TestNoCliffs(t *testing.T) {
 			}
 			warned++
 			task, _, err := begin(store, Options{Rank: rank, Memory: memory})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			enough, _ := plan(task.dear(c))
 			if enough.Total > c.Total/3 {
 				t.Errorf("k %d: %v with %d bytes, %v with those that it names", rank, c.Total, memory, enough.Total)
@@ -101,9 +95,7 @@ func TestViewsTakeMemory(t *testing.T) {
 			o := Options{Rank: 1, View: must.Get(view.Parse(pipeline))(t), Workers: 64}
 			o.Memory = must.Get(o.LeastMemory(t.Context(), cells.Plan()))(t)
 			task, _, err := begin(cells.Plan(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for i := range task.view.Reads() {
 				if err := task.view.Fits(stream.Options{Memory: o.Memory, Workers: o.Workers}, i, 1); err != nil {
 					t.Errorf("%d columns, %s, read %d: %v", cells.Cols, pipeline, i, err)
@@ -130,14 +122,9 @@ func TestViewsTakeMemory(t *testing.T) {
 func TestViewsTakeTime(t *testing.T) {
 	total := func(coding csr.Coding, pipeline string) float64 {
 		cells := csr.Outline{Rows: 1e6, Cols: 5000, NNZ: 3e8, Size: 4e8, Values: csr.Values{Coding: coding}}.Plan()
-		p, err := view.Parse(pipeline)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(view.Parse(pipeline))(t)
 		task, _, err := begin(cells, Options{Rank: 20, View: p, Memory: 300 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		problem := task.problem(func(method.Method) cost.Room { return cost.Room{Fits: true} })
 		return cost.EstimateOf(problem, task.machine(), lanczos.Krylov{Columns: 8}).Total.Seconds()
 	}

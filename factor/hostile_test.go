@@ -38,9 +38,7 @@ func hostile(t *testing.T, pipeline string) (dir string, say func(func(*factor.R
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, factor.ResultFile), text, 0o666)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 

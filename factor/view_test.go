@@ -20,6 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/check"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/stream"
@@ -30,8 +31,7 @@ import (
 // pipeline parses a view.
 func pipeline(t *testing.T, text string) view.Pipeline {
 	t.Helper()
-	p := must.Get(view.Parse(text))(t)
-	return p
+	return must.Get(view.Parse(text))(t)
 }
 
 // TestViewResult: certificate, energy and explained variance of a result with a view are those of the
@@ -119,14 +119,10 @@ func TestViewValueError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.csr")
 	m := sparse.NewCSR(3, 2, []int{0, 1, 2, 4}, []int{0, 1, 0, 1}, []float64{1, 2, 3, -2})
 	must.Do(t, csr.FromSparse(path, m, csr.CreateOptions{}))
-	store, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := csrtest.Open(t, path, csr.OpenOptions{})
 	dir := filepath.Join(t.TempDir(), "out")
 	for _, by := range []*remote.Options{nil, {Engine: &remote.Local{Worker: &remote.Worker{}}, Shared: t.TempDir(), Groups: 2}} {
-		_, err = factor.Run(t.Context(), store, factor.Options{Rank: 1, Dir: dir, View: pipeline(t, "log1p"), Remote: by})
+		_, err := factor.Run(t.Context(), store, factor.Options{Rank: 1, Dir: dir, View: pipeline(t, "log1p"), Remote: by})
 		if want := "view: log1p makes -2 in row 2, column 1, NaN"; err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}

@@ -36,8 +36,7 @@ func TestResumeRecallsView(t *testing.T) {
 		o, dir := o, filepath.Join(t.TempDir(), "other")
 		o.Dir, o.View, o.MaxPasses = dir, pipeline(t, "bm25=50,0.5 · bias=both · center=columns"), 5
 		run(t, store, o)
-		b := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
-		return b
+		return must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 	}
 	for what, c := range map[string]struct {
 		change func(t *testing.T, b []byte) []byte // nil bytes: the file is removed
@@ -66,17 +65,13 @@ func TestResumeRecallsView(t *testing.T) {
 			}
 			file := filepath.Join(o.Dir, name)
 			b, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if b = c.change(t, b); b == nil {
 				err = os.Remove(file)
 			} else {
 				err = os.WriteFile(file, b, 0o666)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			report, err := check.Result(t.Context(), o.Dir, check.Options{})
 			if err == nil {
 				err = report.Err()

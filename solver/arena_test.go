@@ -113,8 +113,7 @@ func TestArenaClose(t *testing.T) {
 func TestNoRoom(t *testing.T) {
 	a := tallskinny.NewArena(t.Context(), &recorder{full: true}, 0)
 	err := a.Guarded(func() (*mat.Dense, error) { return a.Dense(10, 1), nil })
-	var e *tallskinny.SpaceError
-	if !errors.As(err, &e) || !errors.Is(err, errFull) {
+	if !errors.As(err, new(*tallskinny.SpaceError)) || !errors.Is(err, errFull) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -55,9 +56,7 @@ func TestCancelledRunLeavesItsSpaceAlone(t *testing.T) {
 			m := &cancelling{denseMatrix: newDense(a), left: passes, cancel: cancel, at: func() { dropped = space.Dropped }}
 			res, err := solver.SVD(ctx, m, solver.Settings{Rank: 3, Tol: 1e-14, Seed: 1, Method: method, Space: space, Left: solver.NewDenseRows(90, 3)})
 			cancel()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if m.left >= 0 {
 				continue // the run has converged before
 			}

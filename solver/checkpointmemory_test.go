@@ -50,10 +50,7 @@ func (w *weighing) Write(p []byte) (int, error) {
 // TestCheckpointIsNotCopied checks that a checkpoint is written from the vectors in memory without
 // a copy: the buffers allocated meanwhile take less than half a vector.
 func TestCheckpointIsNotCopied(t *testing.T) {
-	n := 200_000
-	if !longtest.On() {
-		n = 50_000
-	}
+	n := longtest.Pick(200_000, 50_000)
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 4}, block.Descent{}, momentum.Nesterov{}, gd.Descent{}} {
 		w := &weighing{}
 		must.Get(solver.Eigen(t.Context(), falling(n), solver.Settings{Rank: 6, Method: m, MaxPasses: 14, Tol: 1e-14, Checkpointer: once{w}}))(t)

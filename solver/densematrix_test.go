@@ -48,6 +48,26 @@ func newDense(a *mat.Dense) *denseMatrix {
 	return d
 }
 
+// failAt returns a Hook by which a pass fails.
+func failAt(at int, fault error) func(pass int) error {
+	return func(pass int) error {
+		if pass == at {
+			return fault
+		}
+		return nil
+	}
+}
+
+// cancelAt returns a Hook by which a pass calls cancel.
+func cancelAt(at int, cancel func()) func(pass int) error {
+	return func(pass int) error {
+		if pass == at {
+			cancel()
+		}
+		return nil
+	}
+}
+
 // Info implements solver.Matrix. All entries are stored; Exponent is 0 for a norm from
 // 2⁻¹⁰⁰ to 2¹⁰⁰.
 func (d *denseMatrix) Info() solver.Info {

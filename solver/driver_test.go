@@ -166,9 +166,7 @@ func TestGoingOnWithinLimits(t *testing.T) {
 		left := solver.NewDenseRows(30, 4)
 		set.MaxPasses, set.Left = limit, left
 		res, err := solver.SVD(t.Context(), newDense(a), set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		checkResult(t, a, set, res, left.Dense)
 		if res.Stats.Passes > limit {
 			t.Errorf("%d passes with a limit of %d", res.Stats.Passes, limit)
@@ -181,18 +179,11 @@ func TestGoingOnWithinLimits(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(t.Context())
 		d := newDense(a)
-		d.Hook = func(pass int) error {
-			if pass == limit {
-				cancel()
-			}
-			return nil
-		}
+		d.Hook = cancelAt(limit, cancel)
 		set.MaxPasses = 0
 		res, err = solver.SVD(ctx, d, set)
 		cancel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if limit <= full.Stats.Passes && (res.Status != solver.Cancelled || res.Certified || len(res.Sigma) != 4) {
 			t.Errorf("cancelled at %d of %d: %v", limit, full.Stats.Passes, res.Status)
 		}

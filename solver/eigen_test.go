@@ -80,18 +80,8 @@ func TestEigenEnds(t *testing.T) {
 			hook func(int) error
 			want error
 		}{
-			{func(pass int) error {
-				if pass == at {
-					return fault
-				}
-				return nil
-			}, fault},
-			{func(pass int) error {
-				if pass == at {
-					cancel()
-				}
-				return nil
-			}, nil},
+			{failAt(at, fault), fault},
+			{cancelAt(at, cancel), nil},
 		} {
 			d := newDense(a)
 			d.Hook = c.hook

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/longtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -92,12 +93,7 @@ func (s suite) cancel(t *testing.T) {
 	for _, at := range places(full.Stats.Passes) {
 		ctx, cancel := context.WithCancel(t.Context())
 		d := newDense(a)
-		d.Hook = func(pass int) error {
-			if pass == at {
-				cancel()
-			}
-			return nil
-		}
+		d.Hook = cancelAt(at, cancel)
 		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.operator, Left: solver.NewDenseRows(20, 5)}
 		res, err := solver.SVD(ctx, d, set)
 		cancel()
@@ -149,9 +145,7 @@ func TestCancelledAfterLock(t *testing.T) {
 				return nil
 			}})
 			cancel()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if groups < group || locked == 8 {
 				break
 			}
@@ -186,12 +180,7 @@ func (s suite) faults(t *testing.T) {
 	full, _ := s.solve(t, a, solver.Settings{Rank: 5})
 	for _, at := range places(full.Stats.Passes) {
 		d := newDense(a)
-		d.Hook = func(pass int) error {
-			if pass == at {
-				return fault
-			}
-			return nil
-		}
+		d.Hook = failAt(at, fault)
 		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.operator, Left: solver.NewDenseRows(20, 5)}
 		if res, err := solver.SVD(t.Context(), d, set); !errors.Is(err, fault) || res != nil || d.Passes != at {
 			t.Fatalf("fault in pass %d: got %v after %d passes", at, err, d.Passes)

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -61,9 +62,7 @@ func TestResidualsMeasured(t *testing.T) {
 					unitColumns(v)
 				}
 				left, right, err := solver.Residuals(t.Context(), newDense(a), given)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				var av, atu mat.Dense
 				av.Mul(a, v)
 				atu.Mul(a.T(), u)

@@ -131,7 +131,7 @@ func TestOperatorsResume(t *testing.T) {
 		}
 	}
 	// The run continues with the Gram operator after a finishing pass.
-	set := solver.Settings{Rank: 4, Method: solver.Hasty{}, Operator: solver.Dilation, Tol: 1e-5}
+	set := solver.Settings{Rank: 4, Method: optimist{power.Iteration{}}, Operator: solver.Dilation, Tol: 1e-5}
 	a := solvertest.WithValues(30, 12, 3, 5, 4, 3, 2, 1.5, 1)
 	certificates := 0
 	set.Observer = func(e solver.Event) error {
@@ -249,12 +249,7 @@ func TestInspection(t *testing.T) {
 	for at := 1; at <= len(phases); at++ {
 		ctx, cancel := context.WithCancel(t.Context())
 		d := newDense(a)
-		d.Hook = func(pass int) error {
-			if pass == at {
-				cancel()
-			}
-			return nil
-		}
+		d.Hook = cancelAt(at, cancel)
 		set.MaxPasses = 0
 		if res, err := solver.SVD(ctx, d, set); err != nil || res.Status != solver.Cancelled || res.Certified {
 			t.Errorf("cancelled in pass %d: %v", at, err)
@@ -262,12 +257,7 @@ func TestInspection(t *testing.T) {
 		cancel()
 		fault := errors.New("disk on fire")
 		d = newDense(a)
-		d.Hook = func(pass int) error {
-			if pass == at {
-				return fault
-			}
-			return nil
-		}
+		d.Hook = failAt(at, fault)
 		if _, err := solver.SVD(t.Context(), d, set); !errors.Is(err, fault) {
 			t.Errorf("fault in pass %d: %v", at, err)
 		}

@@ -239,9 +239,7 @@ func TestPairsShift(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		checkPairs(t, a, solver.LargestAlgebraic, 1e-8, res)
 	}
 	for seed := range uint64(4) {

@@ -128,17 +128,12 @@ func TestResumeElsewhere(t *testing.T) {
 	})
 	t.Run("fault", func(t *testing.T) {
 		for at := 2; at <= full.Stats.Passes; at += 5 {
-			saved := new(quiet)
+			saved := new(never)
 			faulty := set
 			faulty.Checkpointer = saved
 			d := ratings(a)
 			fault := errors.New("disk on fire")
-			d.Hook = func(pass int) error {
-				if pass == at {
-					return fault
-				}
-				return nil
-			}
+			d.Hook = failAt(at, fault)
 			if _, err := solver.SVD(t.Context(), d, faulty); !errors.Is(err, fault) {
 				t.Fatal(err)
 			}
@@ -160,11 +155,6 @@ func TestResumeElsewhere(t *testing.T) {
 	})
 }
 
-// quiet is a Checkpointer that is never due: it saves only when a run ends early.
-type quiet struct{ checkpoints }
-
-func (*quiet) Due(solver.Stats) bool { return false }
-
 // TestResumeEigen resumes Eigen from every checkpoint and compares the bits.
 func TestResumeEigen(t *testing.T) {
 	a := solvertest.WithValues(20, 9, 5, 5, 4, 3, 1)
@@ -172,9 +162,7 @@ func TestResumeEigen(t *testing.T) {
 	all := new(checkpoints)
 	set.Checkpointer = all
 	want, err := solver.Eigen(t.Context(), solver.GramOf(ratings(a)), set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	set.Checkpointer = nil
 	for i, saved := range all.Saved {
 		got := must.Get(solver.Eigen(t.Context(), solver.GramOf(ratings(a)), resumedFrom(t, set, saved)))(t)
@@ -183,9 +171,8 @@ func TestResumeEigen(t *testing.T) {
 			t.Fatalf("saved after pass %d: eigenpairs differ", all.Passes[i])
 		}
 	}
-	var mismatch *solver.MismatchError
 	_, err = solver.SVD(t.Context(), ratings(a), resumedFrom(t, set, all.Saved[0]))
-	if !errors.As(err, &mismatch) {
+	if !errors.As(err, new(*solver.MismatchError)) {
 		t.Errorf("SVD goes on from eigenpairs: %v", err)
 	}
 }
@@ -409,7 +396,7 @@ func TestDeadline(t *testing.T) {
 	converged := false
 	for limit := 0; !converged; limit++ {
 		now := start
-		left, saved := solver.NewDenseRows(20, 5), new(quiet)
+		left, saved := solver.NewDenseRows(20, 5), new(never)
 		set := solver.Settings{
 			Rank: 5, Method: power.Iteration{}, Left: left, Checkpointer: saved,
 			Deadline: start.Add(time.Duration(limit) * time.Second),

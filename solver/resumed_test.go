@@ -191,12 +191,7 @@ func cancelIn(t *testing.T, a *mat.Dense, set solver.Settings, saved []byte, pas
 	if set.Resume != nil {
 		d.Passes = set.Resume.Passes()
 	}
-	d.Hook = func(p int) error {
-		if p == pass {
-			cancel()
-		}
-		return nil
-	}
+	d.Hook = cancelAt(pass, cancel)
 	var keep never
 	set.Checkpointer = &keep
 	factorise(ctx, t, d, set)

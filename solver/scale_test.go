@@ -131,17 +131,10 @@ func TestScaledReports(t *testing.T) {
 						return nil
 					}}
 					var err error
-					if results[i], err = solver.SVD(t.Context(), d, set); err != nil {
-						t.Fatal(err)
-					}
+					results[i] = must.Get(solver.SVD(t.Context(), d, set))(t)
 					ctx, cancel := context.WithCancel(t.Context())
 					second := d.Passes + 2
-					d.Hook = func(pass int) error {
-						if pass == second {
-							cancel()
-						}
-						return nil
-					}
+					d.Hook = cancelAt(second, cancel)
 					set.Observer, set.MaxPasses = nil, 0
 					if cancelled[i], err = solver.SVD(ctx, d, set); err != nil || cancelled[i].Certified {
 						t.Fatal(err, cancelled[i].Certified)

@@ -104,14 +104,10 @@ func TestColumnsInASpace(t *testing.T) {
 
 				w, sink := rowsOfW(in, tc.k)
 				atw, r, err := in.project(t.Context(), v, sink)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				w2, sink := rowsOfW(in, tc.k)
 				atw2, r2, err := out.project(t.Context(), v, sink)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				sameDense(t, "W", w2, w)
 				sameDense(t, "AᵀW", atw2, atw)
 				sameDense(t, "R", r2, r)

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/gdsvd/gdsvd/internal/fault"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"golang.org/x/sys/unix"
 	"gonum.org/v1/gonum/mat"
 )
@@ -15,10 +16,7 @@ import (
 // TestFaultOfASpace checks that unreadable blocks give an error and do not end the process.
 func TestFaultOfASpace(t *testing.T) {
 	const n = 30000
-	b, err := unix.Mmap(-1, 0, 8*n*2, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(unix.Mmap(-1, 0, 8*n*2, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE))(t)
 	defer func() {
 		if err := unix.Munmap(b); err != nil {
 			t.Error(err)
@@ -31,8 +29,7 @@ func TestFaultOfASpace(t *testing.T) {
 		m := mustNew(t, src, Options{Workers: workers, Width: 2, Rank: 3, Space: &memorySpace{}})
 		want := func(what string, err error) {
 			t.Helper()
-			var fault *fault.Error
-			if !errors.As(err, &fault) {
+			if !errors.As(err, new(*fault.Error)) {
 				t.Errorf("%s with %d workers: %v", what, workers, err)
 			}
 		}

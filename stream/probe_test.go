@@ -9,6 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -17,9 +18,7 @@ func TestMeasure(t *testing.T) {
 	store := csrtest.Build(t, cols, ratings(rows, cols, 60), csr.CreateOptions{ShardSize: 128 << 10}) // one span per shard
 	widths := []int{1, 4, 16}
 	p, err := stream.Measure(t.Context(), store, widths, 2, time.Hour) // enough time for all spans
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if p.Entries != store.NNZ() {
 		t.Errorf("%d entries were looked at, the store has %d", p.Entries, store.NNZ())
 	}

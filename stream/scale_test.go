@@ -91,9 +91,7 @@ func TestScale(t *testing.T) {
 	for _, distinct := range longtest.Pick([]int{2, 100}, []int{2}) {
 		a := integers(30, distinct)
 		plain, err := stream.New(csrtest.FromDense(t, a, csr.CreateOptions{}), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		unscaled := map[bool]*stream.Matrix{true: inMemory(t, a, 0, o), false: plain} // their norms are summed in different orders
 		for _, p := range longtest.Pick([]int{-1074, -700, -102, 510, 1008}, []int{1008}) {
 			var b mat.Dense
@@ -118,9 +116,7 @@ func TestScale(t *testing.T) {
 					set := solver.Settings{Rank: k, Method: method, Operator: form, Tol: 1e-6, MaxPasses: 10_000}
 					wants := map[bool]*solver.Result{}
 					for inMemory, m := range unscaled {
-						if wants[inMemory], err = solver.SVD(t.Context(), nameless{m}, set); err != nil {
-							t.Fatal(err)
-						}
+						wants[inMemory] = must.Get(solver.SVD(t.Context(), nameless{m}, set))(t)
 					}
 					for name, m := range sources {
 						want := wants[name == "memory"]

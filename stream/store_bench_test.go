@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 	"gonum.org/v1/gonum/mat"
@@ -38,8 +39,7 @@ func BenchmarkStore(b *testing.B) {
 		b.Skip("GDSVD_STORES is not set")
 	}
 	for _, path := range filepath.SplitList(paths) {
-		s := must.Get(csr.Open(path, csr.OpenOptions{}))(b)
-		defer s.Close()
+		s := csrtest.Open(b, path, csr.OpenOptions{})
 		name := strings.TrimSuffix(filepath.Base(path), ".csr")
 		for _, l := range []int{1, 4, 8, 16} {
 			m := must.Get(New(s, Options{Workers: 1, Width: l}))(b)

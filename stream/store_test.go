@@ -126,8 +126,7 @@ func BenchmarkPass(b *testing.B) {
 	}
 	path := filepath.Join(b.TempDir(), "bench.csr")
 	must.Do(b, csr.FromSparse(path, coo.ToCSR(), csr.CreateOptions{}))
-	s := must.Get(csr.Open(path, csr.OpenOptions{}))(b)
-	defer s.Close()
+	s := csrtest.Open(b, path, csr.OpenOptions{})
 	for _, l := range []int{1, 16} {
 		for _, regime := range []string{"resident", "streaming"} {
 			for _, workers := range []int{1, 2} {

@@ -106,6 +106,14 @@ func relDiff(got, want mat.Matrix) float64 {
 	return mat.Norm(&d, 2) / max(mat.Norm(want, 2), 1e-300)
 }
 
+// near fails unless a product agrees with the dense one but for rounding.
+func near(t *testing.T, what string, got, want mat.Matrix) {
+	t.Helper()
+	if d := relDiff(got, want); d > 1e-13 {
+		t.Errorf("%s: off by %g", what, d)
+	}
+}
+
 // shapes are tall, wide, square, a single row, a single column, and with more columns in X than in A.
 var shapes = []struct{ rows, cols, l int }{{300, 40, 1}, {300, 40, 7}, {20, 90, 3}, {64, 64, 16}, {1, 30, 2}, {50, 1, 1}, {2000, 8, 12}}
 
@@ -122,36 +130,24 @@ func TestProductsAgreeWithDense(t *testing.T) {
 			gx.Mul(dense.T(), &ax)
 			got := randomDense(9, s.cols, s.l) // Apply must overwrite what was there
 			must.Do(t, m.apply(t.Context(), got, x))
-			if d := relDiff(got, &gx); d > 1e-13 {
-				t.Errorf("Apply: off by %g", d)
-			}
+			near(t, "Apply", got, &gx)
 
 			w := mat.NewDense(s.rows, s.l, nil)
 			must.Do(t, m.mul(t.Context(), x, into(t, w)))
-			if d := relDiff(w, &ax); d > 1e-13 {
-				t.Errorf("Mul: off by %g", d)
-			}
+			near(t, "Mul", w, &ax)
 
 			back := must.Get(m.mulTrans(t.Context(), s.l, func(first int64, rows *mat.Dense) error {
 				r, _ := rows.Dims()
 				rows.Copy(w.Slice(int(first), int(first)+r, 0, s.l))
 				return nil
 			}))(t)
-			if d := relDiff(back, &gx); d > 1e-13 {
-				t.Errorf("MulTrans: off by %g", d)
-			}
+			near(t, "MulTrans", back, &gx)
 
 			w.Zero()
 			atw, r, err := m.project(t.Context(), x, into(t, w))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := relDiff(w, &ax); d > 1e-13 {
-				t.Errorf("Project's W: off by %g", d)
-			}
-			if d := relDiff(atw, &gx); d > 1e-13 {
-				t.Errorf("Project's AᵀW: off by %g", d)
-			}
+			must.Do(t, err)
+			near(t, "Project's W", w, &ax)
+			near(t, "Project's AᵀW", atw, &gx)
 			checkR(t, r, &ax)
 		})
 	}
@@ -244,9 +240,7 @@ func everything(t *testing.T, m *Matrix, cols, rows, l int) []uint64 {
 		collect(y)
 	}
 	atw, r, err := m.project(t.Context(), x, into(t, w))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	collect(atw, r, w)
 	must.Get(m.Run(t.Context(), solver.Pass{X: x, Sum: y, RowsOut: solver.Rows{Block: w}}))(t)
 	collect(y, w)
@@ -469,9 +463,7 @@ func TestEmptyMatrix(t *testing.T) {
 		y := randomDense(3, 5, 2)
 		must.Do(t, m.apply(t.Context(), y, randomDense(1, 5, 2)))
 		_, r, err := m.project(t.Context(), randomDense(1, 5, 2), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if mat.Norm(y, 2) != 0 || mat.Norm(r, 2) != 0 {
 			t.Errorf("%d empty rows: products of a zero matrix are not zero", rows)
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/must"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -66,9 +67,7 @@ func TestAnyR(t *testing.T) {
 		x, w := randomDense(7, n, k), mat.NewDense(rows, k, nil)
 		change(x)
 		_, r, err := m.project(t.Context(), x, into(t, w))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got, want := singularValues(t, r), singularValues(t, w)
 		for i := range want {
 			if math.Abs(got[i]-want[i]) > 1e-14*want[0] {

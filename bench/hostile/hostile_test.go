@@ -199,9 +199,7 @@ func TestDamage(t *testing.T) {
 		was := strings.Repeat("zero and \x00\x00 more", 20)
 		must.Do(t, os.WriteFile(name, []byte(was), 0o666))
 		how, gone, err := x.damage(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b, err := os.ReadFile(name)
 		if gone != (err != nil) || string(b) == was {
 			t.Fatalf("%s: gone %v, %v", how, gone, err)

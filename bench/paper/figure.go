@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"image/color"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -290,28 +289,23 @@ func save(dir, name string, width, height vg.Length, plots ...*plot.Plot) error 
 	for _, p := range plots {
 		p.Legend = plot.NewLegend()
 	}
-	svg := vgsvg.New(width, height)
-	if err := writeFigure(dir, name+".svg", svg, portable{svg}, plots, legend); err != nil {
+	svg, img := vgsvg.New(width, height), vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))
+	paint(svg, plots, legend)
+	paint(img, plots, legend)
+	var text, png bytes.Buffer
+	_, err := svg.WriteTo(&text)
+	_, bad := vgimg.PngCanvas{Canvas: img}.WriteTo(&png)
+	if err := errors.Join(err, bad); err != nil {
 		return err
 	}
-	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))
-	return writeFigure(dir, name+".png", img, vgimg.PngCanvas{Canvas: img}, plots, legend)
-}
-
-// portable adds fonts of the same metrics for readers without the fonts of the figure.
-type portable struct{ *vgsvg.Canvas }
-
-func (p portable) WriteTo(w io.Writer) (int64, error) {
-	var b bytes.Buffer
-	if _, err := p.Canvas.WriteTo(&b); err != nil {
-		return 0, err
-	}
+	// Readers without the font of the figure have others of the same metrics.
 	const family = "font-family:Liberation Sans"
-	n, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte(family+";"), []byte(family+",Arial,Helvetica,sans-serif;")))
-	return int64(n), err
+	portable := bytes.ReplaceAll(text.Bytes(), []byte(family+";"), []byte(family+",Arial,Helvetica,sans-serif;"))
+	base := filepath.Join(dir, name)
+	return errors.Join(os.WriteFile(base+".svg", portable, 0o666), os.WriteFile(base+".png", png.Bytes(), 0o666))
 }
 
-func writeFigure(dir, name string, c vg.CanvasSizer, to io.WriterTo, plots []*plot.Plot, legend plot.Legend) error {
+func paint(c vg.CanvasSizer, plots []*plot.Plot, legend plot.Legend) {
 	all := draw.New(c)
 	size := all.Size()
 	all.FillPolygon(color.White, []vg.Point{{}, {X: size.X}, {X: size.X, Y: size.Y}, {Y: size.Y}}) // SVG has no background
@@ -325,10 +319,4 @@ func writeFigure(dir, name string, c vg.CanvasSizer, to io.WriterTo, plots []*pl
 	for i, p := range plots {
 		p.Draw(tiles.At(draw.Crop(all, 0, -strip, 0, 0), i, 0))
 	}
-	f, err := os.Create(filepath.Join(dir, name))
-	if err != nil {
-		return err
-	}
-	_, err = to.WriteTo(f)
-	return errors.Join(err, f.Close())
 }

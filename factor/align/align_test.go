@@ -57,9 +57,7 @@ func result(t *testing.T, v *mat.Dense, ids []string) *factor.Result {
 	r.Files = append(r.Files, factor.File{Name: "V.npy", Size: sum.Size, CRC: sum.CRC, Pieces: sum.Pieces})
 	sealed, err2 := durable.Seal(r, &r.CRC)
 	must.Do(t, errors.Join(err, err2, os.WriteFile(filepath.Join(dir, "cols.ids"), []byte(text), 0o666), os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666)))
-	if r, err = factor.Open(dir); err != nil {
-		t.Fatal(err)
-	}
+	r = must.Get(factor.Open(dir))(t)
 	return r
 }
 
@@ -297,20 +295,11 @@ func TestRefuses(t *testing.T) {
 	if _, err := align.Align(t.Context(), old, old, o); !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
-	for at := 0; ; at++ {
-		o.Dir = filepath.Join(t.TempDir(), "y")
-		o.FS = &vfstest.FaultFS{Inject: vfstest.FailAt(at)}
+	vfstest.EachFault(t, 10, 1, func(_ int, fsys *vfstest.FaultFS) error {
+		o.Dir, o.FS = filepath.Join(t.TempDir(), "y"), fsys
 		_, err := align.Align(t.Context(), old, old, o)
-		if err == nil {
-			if at < 10 {
-				t.Errorf("%d operations", at)
-			}
-			return
-		}
-		if !errors.Is(err, vfstest.ErrInjected) {
-			t.Fatalf("operation %d fails: %v", at, err)
-		}
-	}
+		return err
+	})
 }
 
 // Vectors whose products underflow determine no rotation: the result is an error, not vectors that are not turned.

@@ -125,9 +125,7 @@ func factorised(t *testing.T, src stream.Source, o Options) (*State, *Factors, *
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	z := mat.NewDense(int(src.Rows()), int(src.Cols()), nil)
 	if k := len(f.Sigma); k > 0 {
 		left := mat.NewDense(int(src.Rows()), k, u)
@@ -194,9 +192,7 @@ func TestDescent(t *testing.T) {
 			}
 			return nil
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 
@@ -437,8 +433,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("got %v\nwant %s", err, want)
 		}
 	}
-	var small *stream.BudgetError
-	if _, err := Fit(t.Context(), src, Options{Rank: 1, Stream: stream.Options{Memory: 1 << 10}}); !errors.As(err, &small) {
+	if _, err := Fit(t.Context(), src, Options{Rank: 1, Stream: stream.Options{Memory: 1 << 10}}); !errors.As(err, new(*stream.BudgetError)) {
 		t.Errorf("a budget of a kilobyte: %v", err)
 	}
 }

@@ -372,9 +372,7 @@ func TestSameReport(t *testing.T) {
 		r, err := Run(t.Context(), train, test, Options{
 			Ranks: []int{2}, Metrics: metrics, Dir: filepath.Join(t.TempDir()), Views: []View{{"none", nil}}, Workers: workers, Memory: int64(workers) * 100 << 20,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		text := must.Get(json.Marshal(r))(t)
 		if first == nil {
 			first = text
@@ -421,9 +419,7 @@ func TestRefusals(t *testing.T) {
 // ties, and of equal scores the first column comes first.
 func TestTies(t *testing.T) {
 	metrics, err := ParseMetrics("recall@2,precision@1,ndcg@3,map@3,coverage@1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	random := rand.New(rand.NewPCG(5, 5))
 	judged := 0
 	for trial := range 40 {
@@ -446,9 +442,7 @@ func TestTies(t *testing.T) {
 			o.Views[0].Pipeline, err = view.Parse(name)
 			plain.Apply(func(_, _ int, x float64) float64 { return min(1, x) }, a)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		v, sigma := decomposed(a, name, func(int) bool { return true }, o.Ranks[0])
 		if k := o.Ranks[0]; !(sigma[k-1] > 1e-6*sigma[0]) || k < len(sigma) && !(sigma[k-1]-sigma[k] > 1e-3*sigma[0]) {
 			continue // the leading vectors are not unique

@@ -98,7 +98,7 @@ const DefaultK = 20
 // ParseMetrics reads metrics such as "recall@20,ndcg@20,coverage,rmse".
 func ParseMetrics(text string) (all []Metric, err error) {
 	longest := 0
-	for _, word := range strings.Split(text, ",") {
+	for word := range strings.SplitSeq(text, ",") {
 		name, k, has := strings.Cut(strings.TrimSpace(word), "@")
 		kind := slices.Index(kinds, name)
 		m := Metric{Kind: Kind(max(kind, 0))}

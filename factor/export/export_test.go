@@ -64,7 +64,6 @@ type expected struct {
 
 func expectedOf(t *testing.T, r *factor.Result, what string) (e expected) {
 	t.Helper()
-	var err error
 	names, read := r.RowNames, r.ReadU
 	switch what[0] {
 	case 's':
@@ -83,10 +82,7 @@ func expectedOf(t *testing.T, r *factor.Result, what string) (e expected) {
 	if len(what) == 2 {
 		e.x.Apply(func(_, j int, v float64) float64 { return v * float64(r.Sigma[j]) }, e.x)
 	}
-	n, err := names(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(names(t.Context()))(t)
 	defer n.Close()
 	for i := range n.Count() {
 		name := must.Get(n.At(i))(t)
@@ -212,23 +208,15 @@ func TestRefuses(t *testing.T) {
 func TestFaults(t *testing.T) {
 	r := result(t)
 	file := filepath.Join(t.TempDir(), "x.parquet")
-	for at := 0; ; at++ {
+	vfstest.EachFault(t, 5, 1, func(at int, fsys *vfstest.FaultFS) error {
 		must.Do(t, os.WriteFile(file, []byte("old"), 0o666))
-		_, err := export.Write(t.Context(), r, export.Options{What: "V", File: file, Replace: true, FS: &vfstest.FaultFS{Inject: vfstest.FailAt(at)}})
+		_, err := export.Write(t.Context(), r, export.Options{What: "V", File: file, Replace: true, FS: fsys})
 		left, bad := os.ReadDir(filepath.Dir(file))
 		if bad != nil || len(left) != 1 {
 			t.Fatalf("operation %d fails: %v are left, %v", at, left, bad)
 		}
-		if err == nil {
-			if at < 5 {
-				t.Errorf("%d operations", at)
-			}
-			return
-		}
-		if !errors.Is(err, vfstest.ErrInjected) {
-			t.Fatalf("operation %d fails: %v", at, err)
-		}
-	}
+		return err
+	})
 }
 
 // TestBare: with Bare, ids and titles are not written.

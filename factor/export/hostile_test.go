@@ -24,9 +24,7 @@ func TestLongIDs(t *testing.T) {
 	must.Do(t, os.WriteFile(filepath.Join(dir, file.File), []byte(text.String()), 0o666))
 	names, err := factor.OpenNames(t.Context(), vfs.OS(), dir, &factor.SideIDs{Kind: "string", Text: file},
 		[]factor.File{{Name: file.File, Size: int64(text.Len()), CRC: crc.Sum(crc.Of([]byte(text.String())))}}, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer names.Close()
 	x, w := &table{names: names, k: 1, rows: rows, idName: "row", most: 3 << 20}, new(window)
 	if n, err := x.name(w, 0, rows); n != 4 || len(w.ids) != n || err != nil {

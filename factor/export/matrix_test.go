@@ -105,9 +105,7 @@ func cells(t *testing.T, transposed bool) (*csr.Store, map[[2]int]float64) {
 		must.Do(t, w.AppendRow(at, val))
 	}
 	ints, err := w.IDs(csr.RowAxis, csr.IntIDs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i := range rows {
 		err = ints.AppendInt(int64(1000 + 2*i))
 	}
@@ -118,11 +116,7 @@ func cells(t *testing.T, transposed bool) (*csr.Store, map[[2]int]float64) {
 	for j := range cols {
 		err = texts.AppendString(fmt.Sprintf("tea, %02d", j))
 	}
-	for _, err := range []error{err, ints.Close(), texts.Close(), w.Commit()} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	must.Do(t, errors.Join(err, ints.Close(), texts.Close(), w.Commit()))
 	return csrtest.Open(t, path, csr.OpenOptions{}), want
 }
 
@@ -167,10 +161,7 @@ func written(t *testing.T, file []byte, format string, transposed bool) map[[2]s
 			put(fmt.Sprint(i-1), fmt.Sprint(j-1), v)
 		}
 	case "npz":
-		z, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		z := must.Get(zip.NewReader(bytes.NewReader(file), int64(len(file))))(t)
 		files := map[string][]byte{}
 		for _, f := range z.File {
 			r := must.Get(f.Open())(t)

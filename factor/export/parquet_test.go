@@ -24,9 +24,7 @@ func cellsOfParquet(t *testing.T, file []byte, put func(row, col string, v float
 		if err == io.EOF {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		put(fmt.Sprint(line["row"]), fmt.Sprint(line["column"]), line["value"].(float64))
 	}
 }

@@ -132,9 +132,7 @@ func TestOtherPrograms(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "want.json"), text, 0o666)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	same := func(t *testing.T, program string, args ...string) {
 		t.Helper()
 		cmd := exec.Command(program, args...)

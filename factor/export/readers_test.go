@@ -32,10 +32,7 @@ func arrayOf(t *testing.T, b []byte, shape string) []float64 {
 
 func archiveOf(t *testing.T, b []byte, what, shape string, want expected) []float64 {
 	t.Helper()
-	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(zip.NewReader(bytes.NewReader(b), int64(len(b))))(t)
 	files := map[string][]byte{}
 	for _, f := range z.File {
 		r := must.Get(f.Open())(t)

@@ -20,6 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/foldin"
 	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/internal/npy"
@@ -48,18 +49,7 @@ func ingested(t testing.TB, ratings []rating, orient ingest.Orientation) *csr.St
 	}
 	path := filepath.Join(t.TempDir(), "m.csr")
 	must.Get(ingest.Ingest(context.Background(), []string{"-"}, path, ingest.Options{Stdin: strings.NewReader(text.String()), Memory: 128 << 20, Orient: orient}))(t)
-	return opened(t, path)
-}
-
-func opened(t testing.TB, path string) *csr.Store {
-	t.Helper()
-	store := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return store
+	return csrtest.Open(t, path, csr.OpenOptions{})
 }
 
 // ratings returns about a third of the ratings of users × items, from 1 to 5, with entries in each row and column.
@@ -77,8 +67,7 @@ func ratings(users, items int) (all []rating) {
 
 func pipeline(t testing.TB, text string) view.Pipeline {
 	t.Helper()
-	p := must.Get(view.Parse(text))(t)
-	return p
+	return must.Get(view.Parse(text))(t)
 }
 
 func factorised(t testing.TB, store *csr.Store, p view.Pipeline, k int) *factor.Result {
@@ -87,9 +76,7 @@ func factorised(t testing.TB, store *csr.Store, p view.Pipeline, k int) *factor.
 	if err != nil && !errors.Is(err, factor.ErrNotConverged) {
 		t.Fatal(err)
 	}
-	if r, err = factor.Open(r.Dir()); err != nil {
-		t.Fatal(err)
-	}
+	r = must.Get(factor.Open(r.Dir()))(t)
 	return r
 }
 

@@ -31,9 +31,7 @@ func alleles(t testing.TB, g *mat.Dense, ids []string, transposed bool) *csr.Sto
 	w, err := csr.Create(path, csr.CreateOptions{
 		Cols: int64(m), Transposed: transposed, Missing: 3, Values: csr.Values{Coding: csr.Dict4, Table: []float64{1, 2, 3}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i := range n {
 		var cols []uint32
 		var vals []float64

@@ -60,20 +60,12 @@ func TestRefuses(t *testing.T) {
 func TestFaults(t *testing.T) {
 	store := ingested(t, ratings(9, 6), ingest.OrientAuto)
 	r := factorised(t, store, pipeline(t, "pca"), 2)
-	for at := 0; ; at++ {
+	vfstest.EachFault(t, 10, 1, func(at int, fsys *vfstest.FaultFS) error {
 		dir := filepath.Join(t.TempDir(), "x")
-		_, err := foldin.Project(t.Context(), r, store, foldin.Options{Dir: dir, FS: &vfstest.FaultFS{Inject: vfstest.FailAt(at)}})
-		if err == nil {
-			if at < 10 {
-				t.Errorf("%d operations", at)
-			}
-			return
-		}
-		if !errors.Is(err, vfstest.ErrInjected) {
-			t.Fatalf("operation %d fails: %v", at, err)
-		}
+		_, err := foldin.Project(t.Context(), r, store, foldin.Options{Dir: dir, FS: fsys})
 		if entries, err := os.ReadDir(dir); err == nil && len(entries) != 3 && len(entries) != 4 {
 			t.Fatalf("operation %d fails: %v are there", at, entries)
 		}
-	}
+		return err
+	})
 }

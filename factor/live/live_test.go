@@ -32,8 +32,7 @@ func TestMain(m *testing.M) {
 
 func read(t *testing.T, r *Reader) *State {
 	t.Helper()
-	s := must.Get(r.State(t.Context()))(t)
-	return s
+	return must.Get(r.State(t.Context()))(t)
 }
 
 // await reads states until want returns true.
@@ -161,12 +160,18 @@ func TestDied(t *testing.T) {
 	}
 }
 
+// quiet returns a recorder of a run, and the output of the run. The test calls write, no goroutine does.
+func quiet(t *testing.T) (rec *Recorder, out string) {
+	out = filepath.Join(t.TempDir(), "a")
+	rec = &Recorder{fs: vfs.OS(), name: out + Suffix, began: time.Now(), changed: true}
+	rec.state = State{Format: Format, Name: "a", Status: Running, About: About{Out: out}}
+	rec.begun.Do(func() {})
+	return rec, out
+}
+
 // TestFileIsBounded: the size of the file is bounded for a long run, and passes from the whole run are kept.
 func TestFileIsBounded(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "a")
-	rec := &Recorder{fs: vfs.OS(), name: out + Suffix, began: time.Now(), changed: true}
-	rec.state = State{Format: Format, Name: "a", Status: Running, About: About{Out: out}}
-	rec.begun.Do(func() {}) // the test calls write, no goroutine
+	rec, out := quiet(t)
 	largest := int64(0)
 	const passes = 60_000
 	for i := range passes {
@@ -192,10 +197,7 @@ func TestMemoryIsTold(t *testing.T) {
 	if memory.RSS() == 0 {
 		t.Skip("this system does not tell it")
 	}
-	out := filepath.Join(t.TempDir(), "a")
-	rec := &Recorder{fs: vfs.OS(), name: out + Suffix, began: time.Now(), changed: true}
-	rec.state = State{Format: Format, Name: "a", Status: Running, About: About{Out: out}}
-	rec.begun.Do(func() {}) // the test calls write, no goroutine
+	rec, out := quiet(t)
 	for i := range 4 {
 		rec.beat = time.Time{}
 		rec.Pass(aPass(i), Stage{Name: "passes"})

@@ -40,8 +40,7 @@ func random(t *testing.T, rows, cols int, seed uint64) *csr.Store {
 // pipeline returns the parsed view.
 func pipeline(t *testing.T, text string) view.Pipeline {
 	t.Helper()
-	p := must.Get(view.Parse(text))(t)
-	return p
+	return must.Get(view.Parse(text))(t)
 }
 
 // logged returns a logger and the buffer that it writes to.

@@ -52,9 +52,7 @@ func cinema(t *testing.T, transposed bool) *csr.Store {
 		must.Do(t, w.AppendRow(col, val))
 	}
 	u, err := w.IDs(users, csr.StringIDs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, id := range people {
 		err = errors.Join(err, u.AppendString(id))
 	}
@@ -81,9 +79,7 @@ func TestPeek(t *testing.T) {
 	for _, transposed := range []bool{false, true} {
 		store := cinema(t, transposed)
 		p, err := look.Peek(t.Context(), store, look.PeekOptions{Head: 2, Entries: 2, Options: look.Options{Workers: 2, Memory: 64 << 20}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if p.View != "" || p.Rows != 4 || p.Cols != 3 || len(p.Lines) != 2 {
 			t.Fatalf("%+v", p)
 		}
@@ -103,9 +99,7 @@ func TestPeek(t *testing.T) {
 		p, err = look.Peek(t.Context(), store, look.PeekOptions{Rows: []string{id}, Entries: 3, Options: look.Options{
 			View: pipeline(t, "pca"), Workers: 1, Progress: func(_, total int64) { told = total },
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		bob := p.Lines[0]
 		if p.View != "center=columns" || len(p.Lines) != 1 || bob.ID != "bob" || bob.Count != 0 || bob.Empty != 3 || bob.Low != -2.5 || bob.High != -1.5 || told == 0 {
 			t.Errorf("%+v, %d", p, told)

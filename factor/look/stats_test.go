@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -160,13 +159,9 @@ func TestSummariseReplaces(t *testing.T) {
 
 // TestSummariseFaults fails operations in turn: there is no directory or a complete one, and the error is returned.
 func TestSummariseFaults(t *testing.T) {
-	store, step := cinema(t, false), 1
-	if !longtest.On() {
-		step = 5
-	}
-	for at := 0; ; at += step {
+	store := cinema(t, false)
+	vfstest.EachFault(t, 40, longtest.Pick(1, 5), func(at int, fsys *vfstest.FaultFS) error {
 		dir := filepath.Join(t.TempDir(), "stats")
-		fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(at)}
 		_, err := look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir, Options: look.Options{FS: fsys, Workers: 1}})
 		if _, missing := os.Stat(dir); missing == nil {
 			if files := vfstest.Contents(t, dir); len(files) != 11 || !strings.HasSuffix(files["rows.csv"], "dee,3,12,4,0\n") || !strings.HasSuffix(files[look.StatsFile], "}\n") {
@@ -175,16 +170,8 @@ func TestSummariseFaults(t *testing.T) {
 		} else if err == nil {
 			t.Errorf("operation %d fails: nothing is written, and nothing said", at)
 		}
-		if err == nil {
-			if at < 40 {
-				t.Errorf("%d operations", at)
-			}
-			return
-		}
-		if !errors.Is(err, vfstest.ErrInjected) {
-			t.Errorf("operation %d fails: %v", at, err)
-		}
-	}
+		return err
+	})
 }
 
 // TestSummariseEmpty: a matrix without rows, columns or entries has no quantiles and no NaN.

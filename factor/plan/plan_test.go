@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/must"
 )
 
 // TestTotal: the temporary bytes of the total are the largest sum of kept and temporary bytes of a step, less those kept.
@@ -38,9 +39,7 @@ func TestEstimated(t *testing.T) {
 	}
 	o := Options{Factor: factor.Options{Rank: 10, Tol: 1e-8, Memory: 1 << 30}, Format: "npy"}
 	w, err := in.Way(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(w.Steps) != 3 || w.Steps[0].Name != "ingest" || w.Steps[1].Name != "svd" || w.Steps[2].Name != "export" || w.K != 10 || w.Free == nil {
 		t.Errorf("%+v", w)
 	}
@@ -70,10 +69,7 @@ func TestExportMemory(t *testing.T) {
 	} {
 		in := Expected(Estimate{Path: filepath.Join(t.TempDir(), "a.csr"), Rows: Exactly(c.rows), Cols: Exactly(c.cols), Entries: 1e6, Exact: true, ShapeKnown: true,
 			Transposes: func(rows, cols int64) bool { return rows < cols }, Store: 3 << 20, Peak: 64 << 20, Least: 46 << 20, Seconds: 2}, 1<<30)
-		w, err := in.Way(t.Context(), Options{Factor: factor.Options{Rank: 50, Tol: 1e-8, Memory: 1 << 30}, Format: c.format})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(in.Way(t.Context(), Options{Factor: factor.Options{Rank: 50, Tol: 1e-8, Memory: 1 << 30}, Format: c.format}))(t)
 		if m := w.Steps[2].Memory; w.Steps[2].Name != "export" || m.Low > c.mib*(1<<20) || m.High < c.mib*(1<<20) || m.High > 90<<20+m.Low {
 			t.Errorf("%+v: %+v", c, m)
 		}
@@ -87,11 +83,7 @@ func TestTransposed(t *testing.T) {
 			Path: filepath.Join(t.TempDir(), "a.csr"), Rows: Exactly(rows), Cols: Exactly(cols), Entries: 1_000_000, Exact: true, ShapeKnown: true,
 			Transposes: func(rows, cols int64) bool { return rows < cols }, Store: 3 << 20, Peak: 64 << 20, Least: 46 << 20, Seconds: 2,
 		}, 1<<30)
-		w, err := in.Way(t.Context(), Options{Factor: factor.Options{Rank: 10, Tol: 1e-8, Memory: 1 << 30, Vectors: vectors}, Format: "npy"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return w
+		return must.Get(in.Way(t.Context(), Options{Factor: factor.Options{Rank: 10, Tol: 1e-8, Memory: 1 << 30, Vectors: vectors}, Format: "npy"}))(t)
 	}
 	tall, wide := of(500_000, 200, factor.Left), of(200, 500_000, factor.Right)
 	if tall.Least != wide.Least || tall.Passes != wide.Passes || !slices.Equal(tall.Flags, wide.Flags) {

@@ -28,9 +28,7 @@ func TestVectorsOfZero(t *testing.T) {
 	}
 	store := csrtest.Build(t, 6, entries, csr.CreateOptions{})
 	p, err := view.Parse("recsys")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var want, found []Item
 	for k := 2; k <= 4; k++ {
 		for seed := range uint64(3) {
@@ -97,9 +95,7 @@ func TestPredictions(t *testing.T) {
 		colBias, err2 := r.ColBiases(t.Context())
 		must.Do(t, errors.Join(err1, err2, r.ReadU(0, u), r.ReadV(0, v)))
 		f, err := Predictions(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, err := Rows(t.Context(), f, store, Options{N: n}, func(row int64, items []Item) error {
 			type scored struct {
 				col   int

@@ -54,8 +54,7 @@ func indexed(t *testing.T, pipeline string) *factor.Result {
 	if pipeline != "" && err != nil {
 		t.Fatal(err)
 	}
-	r := must.Get(factor.Run(t.Context(), csrtest.Open(t, path, csr.OpenOptions{}), factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "out"), View: p}))(t)
-	return r
+	return must.Get(factor.Run(t.Context(), csrtest.Open(t, path, csr.OpenOptions{}), factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "out"), View: p}))(t)
 }
 
 // TestFindBudget: a search plans the memory that the caller takes.

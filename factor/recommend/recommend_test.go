@@ -153,9 +153,7 @@ func TestRows(t *testing.T) {
 		if err == nil {
 			err = run.plan(t.Context(), store)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if seed%3 > 0 {
 			run.columns.Most, run.block, run.entries = 1+r.Int64N(int64(cols)), 1+r.IntN(rows), int64(1+r.IntN(500))
 		}

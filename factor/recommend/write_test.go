@@ -35,9 +35,7 @@ func films(t *testing.T) (*factor.Result, *csr.Store) {
 			}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r := must.Get(factor.Run(t.Context(), store, factor.Options{Rank: 2, Dir: filepath.Join(dir, "films.svd")}))(t)
 	return r, store
 }
@@ -97,9 +95,7 @@ func TestWriter(t *testing.T) {
 			}
 			return w.Row(row, items)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		must.Do(t, w.Close())
 		if sum.Rows != 4 || sum.Empty != 1 || sum.Short != 3 || sum.Items != int64(len(want)) {
 			t.Errorf("%+v", sum)

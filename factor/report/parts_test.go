@@ -30,8 +30,7 @@ import (
 
 func pipeline(t testing.TB, text string) view.Pipeline {
 	t.Helper()
-	p := must.Get(view.Parse(text))(t)
-	return p
+	return must.Get(view.Parse(text))(t)
 }
 
 // TestElbow compares with the maximum of the profile likelihood of Zhu and Ghodsi, by its formula.

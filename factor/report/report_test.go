@@ -23,6 +23,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
@@ -64,13 +65,7 @@ func made(t testing.TB, n, m int, rowName, colName func(i int) string) *csr.Stor
 	must.Do(t, os.WriteFile(titles, named.Bytes(), 0o666))
 	path := filepath.Join(dir, "m <b>.csr")
 	must.Get(ingest.Ingest(t.Context(), []string{"-"}, path, ingest.Options{Stdin: &text, Memory: 128 << 20, ColTitles: titles}))(t)
-	store := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return store
+	return csrtest.Open(t, path, csr.OpenOptions{})
 }
 
 func plainName(word string) func(int) string {
@@ -82,8 +77,7 @@ func hostileName(i int) string { return fmt.Sprintf("%s %d", hostile[i%len(hosti
 func factorised(t testing.TB, store *csr.Store, o factor.Options) *factor.Result {
 	t.Helper()
 	o.Dir = filepath.Join(t.TempDir(), "out")
-	r := must.Get(factor.Run(t.Context(), store, o))(t)
-	return r
+	return must.Get(factor.Run(t.Context(), store, o))(t)
 }
 
 // written returns the page of a result.

@@ -35,9 +35,7 @@ func inS3(t *testing.T, store *csr.Store) (*remotetest.Server, vfs.FS, *csr.Stor
 		}
 		s.Put("/bucket/m.csr/"+filepath.Base(name), b, 1)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := objects.New(objects.Options{Pause: time.Millisecond})
 	t.Cleanup(c.Close)
 	f := objects.NewFS(t.Context(), vfs.OS(), c)
@@ -122,9 +120,7 @@ func TestWorkerKeepsStore(t *testing.T) {
 	w.mu.Lock()
 	err := w.close()
 	w.mu.Unlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	changed := false
 	s.Before = func(_ int, _ http.ResponseWriter, r *http.Request) bool {
 		if from, to := asks(r.Header); r.URL.Path == first && from > 0 && to-from < frame && !changed { // the footer; later requests get another copy

@@ -195,8 +195,7 @@ func TestEarlierRun(t *testing.T) {
 		t.Error("it is there")
 	}
 	must.Do(t, os.WriteFile(m.run.path("000001-x"), stale, 0o666))
-	var bad *badPiece
-	if err := m.run.get("000001-x", make([]float64, 2)); !errors.As(err, &bad) {
+	if err := m.run.get("000001-x", make([]float64, 2)); !errors.As(err, new(*badPiece)) {
 		t.Errorf("a piece of another run: %v", err)
 	}
 	if _, err := New(m.subject, Options{Engine: m.opt.Engine, Shared: shared, Groups: 2}); !errors.Is(err, vfs.ErrLocked) {

@@ -20,9 +20,7 @@ func TestMapped(t *testing.T) {
 	x := solvertest.Random(columns, 3, 1)
 	must.Do(t, f.put("x", x, 0, columns))
 	got, m, err := f.mapped("x", columns, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, v := range got.RawMatrix().Data {
 		if v != x.RawMatrix().Data[i] {
 			t.Fatalf("number %d is %v", i, v)
@@ -59,9 +57,7 @@ func TestMappedIsCut(t *testing.T) {
 	f := folder{disk{vfs.OS()}, t.TempDir()}
 	must.Do(t, f.put("x", solvertest.Random(columns, 3, 1), 0, columns))
 	x, m, err := f.mapped("x", columns, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer m.Close()
 	must.Do(t, os.Truncate(f.path("x"), 0))
 	y := solvertest.Random(columns, 3, 1)

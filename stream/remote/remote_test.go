@@ -292,9 +292,7 @@ func TestMeasure(t *testing.T) {
 	}
 	measured := func(text string, transposed bool, e Engine) *mat.VecDense {
 		p, err := view.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		store := stores[transposed]
 		v := view.Plan(store, p, transposed)
 		if e == nil {
@@ -351,9 +349,7 @@ func TestMeasureValue(t *testing.T) {
 	p := must.Get(view.Parse("log1p"))(t)
 	v := view.Plan(store, p, false)
 	m, err := New(Subject{Store: store, View: v, Pipeline: "log1p"}, Options{Engine: processes(t, ""), Shared: t.TempDir(), Groups: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	err = errors.Join(m.Measure(t.Context(), stream.Options{}, func(int64) {}), m.Close(), m.opt.Engine.Close())
 	if err == nil || !strings.Contains(err.Error(), "log1p makes -") || m.Stats().Retries > 0 {
 		t.Errorf("%v after %+v", err, m.Stats())

@@ -118,12 +118,9 @@ func TestBucketLeft(t *testing.T) {
 		t.Error("other bits")
 	}
 	e := &Local{Worker: &Worker{Workers: 1}}
-	m, err := New(Subject{Store: store, Info: single(t, store).Info()}, Options{Engine: e, Shared: "s3://bucket/left", Groups: 2, Wait: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(New(Subject{Store: store, Info: single(t, store).Info()}, Options{Engine: e, Shared: "s3://bucket/left", Groups: 2, Wait: time.Millisecond}))(t)
 	down = true
-	_, err = solver.SVD(t.Context(), m, solver.Settings{Rank: 1, Seed: 1, Workers: 1})
+	_, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 1, Seed: 1, Workers: 1})
 	if err == nil || !strings.Contains(err.Error(), "403 Forbidden") {
 		t.Error(err)
 	}
@@ -140,11 +137,8 @@ func TestTraffic(t *testing.T) {
 	for _, l := range []int{4, 300} {
 		s := s3(t, nil)
 		e := &Local{Worker: &Worker{Workers: 1}}
-		m, err := New(Subject{Store: store, Info: info}, Options{Engine: e, Shared: "s3://bucket/x", Groups: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = m.Run(t.Context(), solver.Pass{X: solvertest.Random(info.Cols, l, 1), Sum: solvertest.Random(info.Cols, l, 2)})
+		m := must.Get(New(Subject{Store: store, Info: info}, Options{Engine: e, Shared: "s3://bucket/x", Groups: 3}))(t)
+		_, err := m.Run(t.Context(), solver.Pass{X: solvertest.Random(info.Cols, l, 1), Sum: solvertest.Random(info.Cols, l, 2)})
 		gets, puts := 0.0, 0.0
 		for _, r := range s.Requests() {
 			if r.Method == http.MethodGet {

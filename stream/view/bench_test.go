@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
@@ -23,19 +24,13 @@ func BenchmarkViews(b *testing.B) {
 		b.Skip("GDSVD_STORES is not set")
 	}
 	for _, path := range filepath.SplitList(paths) {
-		store := must.Get(csr.Open(path, csr.OpenOptions{}))(b)
-		defer store.Close()
+		store := csrtest.Open(b, path, csr.OpenOptions{})
 		for _, name := range []string{"", "tfidf", "center=columns", "scale=columns", "recsys", "single-cell", "bm25", "bias=both", "ppmi"} {
 			src := stream.Source(store)
 			if name != "" {
-				p, err := view.Parse(name)
-				if err != nil {
-					b.Fatal(err)
-				}
+				p := must.Get(view.Parse(name))(b)
 				across, _ := csr.Orient(store, false, true)
-				if src, err = view.New(b.Context(), store, p, across, stream.Options{}); err != nil {
-					b.Fatal(err)
-				}
+				src = must.Get(view.New(b.Context(), store, p, across, stream.Options{}))(b)
 			}
 			for _, passes := range []string{"resident", "streaming"} {
 				for _, l := range []int{4, 16} {

@@ -27,13 +27,8 @@ func table(t *testing.T, path, separators string) (lines [][]float64) {
 	t.Helper()
 	b := must.Get(os.ReadFile(path))(t)
 	if strings.HasSuffix(path, ".gz") {
-		z, err := gzip.NewReader(bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, err = io.ReadAll(z); err != nil {
-			t.Fatal(err)
-		}
+		z := must.Get(gzip.NewReader(bytes.NewReader(b)))(t)
+		b = must.Get(io.ReadAll(z))(t)
 	}
 	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
 		var line []float64

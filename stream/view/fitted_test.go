@@ -70,10 +70,7 @@ func sameLines(t *testing.T, f *Fitted, axis string, a, want *mat.Dense) {
 // TestFittedRows checks that the rows of a matrix, transformed as new rows with the statistics of its view, are those
 // of the view, in either orientation. Columns are, too, for pipelines that need no statistics of the rows.
 func TestFittedRows(t *testing.T) {
-	byColumn, count := 0, 150
-	if !longtest.On() {
-		count = 50
-	}
+	byColumn, count := 0, longtest.Pick(150, 50)
 	texts := slices.Concat(early, middle, late, []string{"log1p · drop=columns,count<4 · pca", "drop=rows,count<4 · tfidf", "keep=columns,hvg:9 · pca-scaled", "keep=rows,hvg:9 · normalize=columns"})
 	for seed := range count {
 		r := rand.New(rand.NewPCG(uint64(seed), 5))
@@ -124,9 +121,7 @@ func TestFittedMask(t *testing.T) {
 	kept[1] = true
 	v := must.Get(New(t.Context(), inMemory(a, true), resolved(t, "keep=rows,some", kept), true, stream.Options{}))(t)
 	f, err := fittedTo(a, v, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	sameLines(t, f, "rows", a, a)
 	if f, err = fittedTo(a, v, true); err != nil {
 		t.Fatal(err)
@@ -139,9 +134,7 @@ func TestFittedMask(t *testing.T) {
 // TestFittedRefuses checks the errors for a value that becomes a non-number, with its step, and for statistics of a wrong length.
 func TestFittedRefuses(t *testing.T) {
 	p, err := Parse("multiply=2 · log1p · normalize=rows")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, columns := range []bool{false, true} {
 		f := must.Get(Fit(p[:2], 9, 9, columns, nil))(t)
 		var e *ValueError

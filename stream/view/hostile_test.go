@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
@@ -18,16 +19,12 @@ func wide(t *testing.T, transposed bool) *csr.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "wide.csr")
 	w, err := csr.Create(path, csr.CreateOptions{Cols: csr.MaxCols, Transposed: transposed, Values: csr.Values{Coding: csr.Constant, Table: []float64{2}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for range 3 {
 		err = errors.Join(err, w.AppendRow([]uint32{7}, []float64{2}))
 	}
 	must.Do(t, errors.Join(err, w.Commit()))
-	s := must.Get(csr.Open(path, csr.OpenOptions{}))(t)
-	t.Cleanup(func() { s.Close() })
-	return s
+	return csrtest.Open(t, path, csr.OpenOptions{})
 }
 
 // TestWide checks that no memory proportional to the columns is allocated beyond the budget, and that no loop goes over
@@ -76,12 +73,8 @@ func TestLongRow(t *testing.T) {
 		cols[i], vals[i] = uint32(i), 1
 	}
 	must.Do(t, errors.Join(w.AppendRow(cols, vals), w.Commit()))
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	_, err = view.Identity(s, false).FirstRows(t.Context(), stream.Options{Memory: 32 << 20, Workers: 1}, 1, 1)
+	s := csrtest.Open(t, path, csr.OpenOptions{})
+	_, err := view.Identity(s, false).FirstRows(t.Context(), stream.Options{Memory: 32 << 20, Workers: 1}, 1, 1)
 	if budget := (*stream.BudgetError)(nil); !errors.As(err, &budget) {
 		t.Errorf("%d entries of %d bytes: %v", n, s.Size(), err)
 	}

@@ -125,7 +125,7 @@ func (s Step) lists() bool {
 // file is "", for the mask that a result keeps beside the checksum of the pipeline. A resolved pipeline is named by
 // what it keeps, not by the files with the lists.
 func (p Pipeline) Resolve(find func(step int, file string) (*Mask, error)) (Pipeline, error) {
-	q := append(Pipeline(nil), p...)
+	q := slices.Clone(p)
 	for i, s := range q {
 		if !s.lists() {
 			continue
@@ -157,15 +157,15 @@ func (p Pipeline) Keep(what string) (Pipeline, error) {
 		return nil, err
 	}
 	at := len(p)
-	for i := len(p) - 1; i >= 0; i-- {
+	for i, s := range slices.Backward(p) {
 		switch {
-		case p[i].Name == pattersonStep.name: // patterson is of columns, and begins a pipeline
+		case s.Name == pattersonStep.name: // patterson is of columns, and begins a pipeline
 			at = i + 1
-		case p[i].fills():
+		case s.fills():
 			at = i
 		}
 	}
-	q := append(append(append(Pipeline(nil), p[:at]...), step...), p[at:]...)
+	q := slices.Insert(slices.Clone(p), at, step...)
 	return q, q.check()
 }
 

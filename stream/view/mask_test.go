@@ -329,9 +329,7 @@ func TestNothingVaries(t *testing.T) {
 			a := mat.NewDense(rows, 3, nil)
 			a.Apply(func(_, j int, _ float64) float64 { return float64(j + 1) }, a)
 			p, err := Parse("keep=columns,hvg:2,flavor:" + flavor)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			_, err = New(t.Context(), inMemory(a, false), p, false, stream.Options{})
 			if err == nil || !strings.Contains(err.Error(), "keeps none of 3 columns") {
 				t.Errorf("%s of %d rows: %v", flavor, rows, err)

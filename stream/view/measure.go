@@ -134,7 +134,7 @@ func (v *View) prepare(upTo int) {
 
 // scaledColumn is x·by, number by number; x nil is ones.
 func scaledColumn(x, by []float64) []float64 {
-	y := append([]float64(nil), by...)
+	y := slices.Clone(by)
 	for j, v := range x {
 		y[j] *= v
 	}

@@ -82,10 +82,7 @@ func randomMatrix(r *rand.Rand) *mat.Dense {
 // TestRandomPipelines compares random pipelines of random matrices with the formulas of their
 // steps, in both orientations; if a formula gives a non-number, the view returns an error.
 func TestRandomPipelines(t *testing.T) {
-	count, refused := 200, 0
-	if !longtest.On() {
-		count = 50
-	}
+	count, refused := longtest.Pick(200, 50), 0
 	for seed := range count {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		text, a, transposed := randomPipeline(r), randomMatrix(r), r.IntN(2) == 0
@@ -620,15 +617,12 @@ func TestValueErrors(t *testing.T) {
 			"binary · laplacian · sqrt": "",
 		} {
 			p, err := Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			_, err = New(t.Context(), store, p, transposed, stream.Options{Workers: 3})
-			var e *ValueError
 			switch {
 			case want == "" && err != nil:
 				t.Errorf("%s: %v", text, err)
-			case want != "" && (!errors.As(err, &e) || !strings.HasSuffix(err.Error(), want)):
+			case want != "" && (!errors.As(err, new(*ValueError)) || !strings.HasSuffix(err.Error(), want)):
 				t.Errorf("%s: %v, want %s", text, err, want)
 			}
 		}

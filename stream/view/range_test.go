@@ -48,8 +48,8 @@ func TestSquaresLeaveTheRange(t *testing.T) {
 			p := must.Get(Parse(text))(t)
 			v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
 			if err != nil {
-				var e *ValueError // names a row of the store, whose deviation is needed
-				if !errors.As(err, &e) && !strings.Contains(err.Error(), "after that keeps") {
+				// names a row of the store, whose deviation is needed
+				if !errors.As(err, new(*ValueError)) && !strings.Contains(err.Error(), "after that keeps") {
 					t.Errorf("%s, transposed %v: %v", text, transposed, err)
 				}
 				continue

@@ -165,9 +165,7 @@ func TestSample(t *testing.T) {
 					t.Fatalf("%+v, %v", lines, err)
 				}
 				line := lines[0]
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				checkLine(t, name, line, i, want, pattern, most)
 			}
 			if _, err := v.SomeRows(t.Context(), stream.Options{}, []int64{0, int64(n)}, most); err == nil {

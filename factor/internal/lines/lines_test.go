@@ -111,9 +111,8 @@ func TestDamage(t *testing.T) {
 // TestFaults fails each operation in turn: Write or a read returns the error.
 func TestFaults(t *testing.T) {
 	all := []string{"a", "b\nc", "d"}
-	for at := 0; ; at++ {
+	vfstest.EachFault(t, 8, 1, func(_ int, fsys *vfstest.FaultFS) error {
 		name := filepath.Join(t.TempDir(), "x")
-		fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(at)}
 		sum, err := lines.Write(fsys, name, walk(all))
 		if err == nil {
 			var x *lines.File
@@ -122,16 +121,8 @@ func TestFaults(t *testing.T) {
 				err = errors.Join(err, x.Close())
 			}
 		}
-		if err == nil {
-			if at < 8 {
-				t.Errorf("%d operations", at)
-			}
-			return
-		}
-		if !errors.Is(err, vfstest.ErrInjected) {
-			t.Fatalf("operation %d fails: %v", at, err)
-		}
-	}
+		return err
+	})
 }
 
 // TestSource: Write returns the error of the sequence that it writes.
@@ -191,9 +182,7 @@ func BenchmarkOpen(b *testing.B) {
 			}
 		}
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	b.SetBytes(sum.Size)
 	b.ResetTimer()
 	for b.Loop() {
@@ -223,9 +212,7 @@ func TestLongLine(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if line, err := x.At(1); len(line) != n || err != nil {
 			t.Errorf("%d bytes, %v", len(line), err)
 		}

@@ -33,9 +33,7 @@ func TestReadByOthers(t *testing.T) {
 			x := rapid.SliceOfN(rapid.Float64(), 2*n, 2*n).Draw(t, "x")
 			err := w.Group(n, parquet.Strings(ids), parquet.Int64s(users), parquet.Int32s(ranks),
 				parquet.Float64s(x, 2), parquet.Float64s(x[min(1, len(x)):], 2))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for i := range n {
 				invalid = invalid || ids[i] == "\xff"
 				want = append(want, []string{ids[i], fmt.Sprint(users[i]), fmt.Sprint(ranks[i]), bits(x[2*i]), bits(x[2*i+1])})
@@ -82,9 +80,7 @@ func TestPages(t *testing.T) {
 	if err == nil {
 		err = errors.Join(w.Group(len(x), parquet.Float64s(x, 1)), w.Close())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	type number struct {
 		C1 float64 `parquet:"c1"`
 	}
@@ -97,9 +93,7 @@ func TestPages(t *testing.T) {
 	if err == nil {
 		err = errors.Join(w.Group(len(ids), parquet.Strings(ids)), w.Close())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	type text struct {
 		ID string `parquet:"id"`
 	}
@@ -130,9 +124,7 @@ func TestManyColumns(t *testing.T) {
 		if err == nil {
 			err = errors.Join(w.Group(1, values...), w.Close())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		f, err := other.OpenFile(bytes.NewReader(file.Bytes()), int64(file.Len()))
 		if err != nil || len(f.Schema().Columns()) != n || f.NumRows() != 1 {
 			t.Errorf("%d columns: %v", n, err)

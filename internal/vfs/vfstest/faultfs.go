@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"sync"
 	"syscall"
+	"testing"
 
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
@@ -89,6 +90,24 @@ func FailAt(n int) func(Op) error {
 			return fmt.Errorf("%w: operation %d, %v", ErrInjected, n, o)
 		}
 		return nil
+	}
+}
+
+// EachFault calls run with file systems that fail operation 0, step, 2·step and so on, until run returns no error. Every other
+// error must be the injected one, and at least least operations must fail.
+func EachFault(t testing.TB, least, step int, run func(at int, fsys *FaultFS) error) {
+	t.Helper()
+	for at := 0; ; at += step {
+		err := run(at, &FaultFS{Inject: FailAt(at)})
+		if err == nil {
+			if at < least {
+				t.Errorf("%d operations", at)
+			}
+			return
+		}
+		if !errors.Is(err, ErrInjected) {
+			t.Fatalf("operation %d fails: %v", at, err)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/jacobi"
+	"github.com/gdsvd/gdsvd/internal/must"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
@@ -66,9 +67,7 @@ func TestLeftSweeps(t *testing.T) {
 		if err == nil && c.rank < c.k {
 			gram, err = l.Complete(3, 2<<32, c.rank)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		o := tallskinny.Orthogonality(heap.GramOf(w))
 		if o > 1e-12 || math.Abs(o-tallskinny.Orthogonality(gram)) > 1e-13 {
 			t.Errorf("%+v: orthonormal to %.3g, said to be to %.3g", c, o, tallskinny.Orthogonality(gram))
@@ -103,9 +102,7 @@ func TestLeftOrder(t *testing.T) {
 	}
 	for _, s := range []Step{{By: by, Keep: true}, {By: by}, {Keep: true}, {Fill: &Fill{40, 1, 2}, Keep: true}} {
 		want, rows, err := sweep(1, s, -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if !s.Keep && s.By != nil {
 			var all mat.Dense
 			all.Mul(x, by)

@@ -16,10 +16,7 @@ import (
 // claims, and the bound falls to the largest eigenvalue.
 func TestEvidenceSurvivesRestarts(t *testing.T) {
 	const n = 40
-	runs := uint64(12)
-	if !longtest.On() {
-		runs = 6
-	}
+	runs := longtest.Pick[uint64](12, 6)
 	for name, f := range map[string]func(i int) float64{
 		"harmonic": func(i int) float64 { return 1 / float64(i+1) },
 		"close":    func(i int) float64 { return 1 - 1e-3*float64(i) },

@@ -97,10 +97,7 @@ func TestScoutBound(t *testing.T) {
 		"steps":    func(i int) float64 { return 1 / float64(1+i/7) },
 	}
 	const n = 300
-	runs := 100
-	if !longtest.On() {
-		runs = 10
-	}
+	runs := longtest.Pick(100, 10)
 	for name, f := range spectra {
 		op := make(diagonal, n)
 		for i := range op {
