@@ -16,19 +16,17 @@ func TestCheckedResultReplacedByOneWithoutIDs(t *testing.T) {
 	ids := filepath.Join(dir, "rows.ids")
 	succeeds(t, "svd", "-q", ingested(t, tall), "-k", "2", "-o", dir)
 	replaced := false
-	var stdout, stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), &stdout, &stderr)
-	a.fsys = &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+	fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
 		if o.Kind == vfstest.OpOpen && o.Name == ids && !replaced {
 			replaced = true
 			succeeds(t, "svd", "-q", plain, "-k", "2", "-o", dir, "--force")
 		}
 		return nil
 	}}
-	code := a.run(t.Context(), []string{"check", "-q", dir})
+	o := gdsvdAs(t, t.Context(), func(a *app) { a.fsys = fsys }, "check", "-q", dir)
 	want := "gdsvd: " + dir + " was replaced by another process while it was being read; run the command again\n"
-	if code != ui.ExitError || !replaced || stdout.Len() > 0 || stderr.String() != want {
-		t.Errorf("exit %d, replaced %v: %q %q", code, replaced, stdout.String(), stderr.String())
+	if o.code != ui.ExitError || !replaced || o.stdout != "" || o.stderr != want {
+		t.Errorf("exit %d, replaced %v: %q %q", o.code, replaced, o.stdout, o.stderr)
 	}
 }
 
