@@ -137,13 +137,16 @@ func (r *pass) stage(ctx context.Context, tasks []Task, again bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	// A client of NFS goes on to say that a name is missing until it sees its folder change.
-	if w, e := r.run.create("look"); e == nil {
-		w.discard()
-	}
 	var lack *missing
 	for i, t := range todo {
 		name := r.lacks(t)
+		if name != "" && lack == nil {
+			// A client of NFS goes on to say that a name is missing until it sees its folder change.
+			if w, e := r.run.create("look"); e == nil {
+				w.discard()
+			}
+			name = r.lacks(t)
+		}
 		if name == "" {
 			continue
 		}
