@@ -127,8 +127,12 @@ func (c *Client) send(ctx context.Context, t target, header http.Header) (*http.
 			return nil, untransported(err)
 		}
 		switch resp.StatusCode {
-		case http.StatusNoContent, http.StatusNotFound: // Google's server says 404 if what is to be removed is not there
-			if t.method == http.MethodDelete || t.method != "" && resp.StatusCode == http.StatusNoContent {
+		case http.StatusNoContent:
+			if t.method != "" {
+				return resp, nil
+			}
+		case http.StatusNotFound: // Google's server says so if what is to be removed is not there
+			if t.method == http.MethodDelete {
 				return resp, nil
 			}
 		case http.StatusOK, http.StatusPartialContent, http.StatusRequestedRangeNotSatisfiable:
