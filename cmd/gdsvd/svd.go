@@ -327,12 +327,11 @@ func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.Abort()) }()
-	sorting := o.Memory
-	if sorting == 0 { // the factorisation reuses the memory of the ingest, which then counts as taken
+	in := ingest.Options{Memory: o.Memory, ShardSize: csr.DefaultShard, Workers: o.Workers}
+	if o.Memory == 0 { // the factorisation reuses the memory of the ingest, which then counts as taken
 		o.Memory = a.budget(0)
-		sorting = min(ingest.DefaultMemory, o.Memory)
+		in.Memory = min(ingest.DefaultMemory, o.Memory)
 	}
-	in := ingest.Options{Memory: sorting, ShardSize: csr.DefaultShard, Workers: o.Workers}
 	defer heap.CollectLate(heap.Garbage / 8)()
 	store := filepath.Join(stage.Dir(), "store")
 	kept := a.fsys
