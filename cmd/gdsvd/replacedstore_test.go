@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
@@ -32,19 +30,17 @@ func TestStoreReplacedWhileRead(t *testing.T) {
 	} {
 		succeeds(t, "ingest", "-q", file, "-o", store, "--force")
 		replaced := false
-		var stdout, stderr bytes.Buffer
-		a := newApp(strings.NewReader(""), &stdout, &stderr)
-		a.interval, a.fsys = time.Hour, &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
 			if o.Kind == c.op && o.Name == filepath.Join(store, c.file) && !replaced {
 				replaced = true
 				succeeds(t, "ingest", "-q", other, "-o", store, "--force")
 			}
 			return nil
 		}}
-		code := a.run(t.Context(), append(strings.Fields(c.args), "-q", store))
+		o := gdsvdAs(t, t.Context(), func(a *app) { a.fsys = fsys }, append(strings.Fields(c.args), "-q", store)...)
 		want := "store " + store + " was replaced by another process while it was being read; run the command again\n"
-		if code != ui.ExitError || !replaced || stdout.Len() > 0 || !strings.HasSuffix(stderr.String(), want) || strings.Count(stderr.String(), "\n") != 1 {
-			t.Errorf("%v: exit %d, replaced %v: %q %q", c, code, replaced, stdout.String(), stderr.String())
+		if o.code != ui.ExitError || !replaced || o.stdout != "" || !strings.HasSuffix(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%v: exit %d, replaced %v: %q %q", c, o.code, replaced, o.stdout, o.stderr)
 		}
 		if left := names(t, dir); len(left) != 1 {
 			t.Errorf("%v: there is %v", c, left)
